@@ -84,23 +84,38 @@ def run(
     made_up = "made-up petitions"
     names = [*([made_up] if sizes.petitions else []), *(["articles of law"] if data else [])]
     figures = read_figures(folder / "growth.csv") if folder else {}
-    print("first scan at the default preset, by the command line; memory: anonymous, of db_dedup's processes")
-    print(f"{'texts':<18} {'database':<11} {'rows':>9} {'wall s':>8} {'CPU s':>8} {'MB':>7} {'store MB':>9}")
+    print_heading()
     for name in names:
         for rows in chosen:
             for database, url in each_database(databases):
                 texts = multiplied_articles(data, rows) if data and name != made_up else made_petitions(rows)
                 found = scan_once(url, texts)
                 figures[name, database, rows] = found
-                print(
-                    f"{name:<18} {database:<11} {rows:>9,} {found[0]:>8.1f} {found[1]:>8.1f} "
-                    f"{found[2]:>7.0f} {found[3]:>9.1f}",
-                    flush=True,
-                )
+                print_scan(name, database, rows, found)
                 if folder:
                     write_figures(folder / "growth.csv", figures)
     if folder:
         draw(folder, figures)
+
+
+def print_heading() -> None:
+    """Print what the lines of `print_scan` are about."""
+    print("first scan at the default preset, by the command line; memory: anonymous, of db_dedup's processes")
+    print(f"{'texts':<18} {'database':<11} {'rows':>9} {'wall s':>8} {'CPU s':>8} {'MB':>7} {'store MB':>9}")
+
+
+def print_scan(name: str, database: str, rows: int, found: tuple[float, ...]) -> None:
+    """Print the figures of a scan.
+
+    Args:
+        name: of the texts.
+        database: its name.
+        rows: how many.
+        found: by `scan_once`.
+    """
+    wall, cpu, megabytes, store = found
+    figures = f"{wall:>8.1f} {cpu:>8.1f} {megabytes:>7.0f} {store:>9.1f}"
+    print(f"{name:<18} {database:<11} {rows:>9,} {figures}", flush=True)
 
 
 def scan_once(url: str, texts: Iterator[str]) -> tuple[float, ...]:

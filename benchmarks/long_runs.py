@@ -19,11 +19,12 @@ from benchmarks.joined_articles import JoinedArticles
 from db_dedup.config import watched_table
 from db_dedup.flow.candidates.sketches import entries_of_part, runs_of_equal
 from db_dedup.flow.compare.rule import Rule
-from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, fill_bitmaps
+from db_dedup.flow.matching._bitmaps import Bitmaps, make_bitmaps
 from db_dedup.flow.matching._join_features import count_visits, index_rarest, join_indexed, sort_run
 from db_dedup.flow.matching._join_runs import join_all, join_counted
 from db_dedup.flow.matching._join_sharing import SHORTEST_COUNTED
 from db_dedup.flow.matching._shared_hashes import RunHash, count_odd
+from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.pipeline import Fingerprinter
 
 _WATCHED = watched_table("texts", {"columns": {"text": 1}, "frames": False})
@@ -51,10 +52,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     chosen = np.flatnonzero(done.has_fingerprint).astype(np.int32)
     table = done.compared([None] * sizes.rows)
     rows, rule = table.arrays(chosen, table.rejected), Rule(_WATCHED.setting).numbers
-    counts, firsts, long_firsts = count_bitmaps(rows, rule)
-    sets = np.zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64)
-    counted = counts, firsts, long_firsts, sets
-    bitmaps = Bitmaps(*counted, *fill_bitmaps(*counted, rows, rule))
+    bitmaps = make_bitmaps(rows, rule, Budget().bitmap_bytes)
     salts = np.zeros(chosen.size, np.uint64)
     entries = entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1)
     run_rows, starts, hashes = runs_of_equal(*entries)

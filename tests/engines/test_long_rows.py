@@ -1,12 +1,22 @@
 """Rows with many long grams: their bit sets rule out no pair, and each pair is compared in one run."""
 
+from collections.abc import Callable, Iterable
+from itertools import combinations
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
+from db_dedup.flow._by_pointer import address_of
+from db_dedup.flow._compiled import addressed
+from db_dedup.flow.compare.kernels import _ARGUMENTS
 from db_dedup.flow.matching import _join_sharing, match
 from db_dedup.flow.matching.budget import Budget
+from db_dedup.flow.threads import in_threads
+from db_dedup.progress import NullProgress
 from tests.engines.reference import MatchRule, Row, brute_force, pairs_of, table_of
+from tests.flow.reference import meet
 
 RULE = MatchRule(0, "char_overlap", 0.5, 10**9, long_grams=True)
 
@@ -57,3 +67,53 @@ def test_most_groups_are_small() -> None:
         expected = brute_force(rows_of(Random(seed), 60), RULE)
         assert len(expected.pairs) > 5
         assert len(set(expected.group_of)) > 7
+
+
+def _count_comparison(a: Any, b: Any, rows: Any, rule: Any) -> Any:  # noqa: ARG001 - as `_confirmed`
+    """Take no pair for a duplicate pair; count in `rejected`, a table of all pairs, how often it is asked."""
+    rows.rejected[min(a, b) * rows.fingerprints.size + max(a, b)] += 1
+    return False, np.nan
+
+
+def test_a_pair_is_compared_once_or_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 10**6)
+    rows = rows_of(Random(1), 60)
+    comparisons = np.zeros(len(rows) ** 2, np.int64)
+    arrays = table_of(rows).arrays(slice(None), comparisons)
+    rule = RULE.rule.numbers._replace(confirmed_at=address_of(addressed(_count_comparison), _ARGUMENTS))
+    of_all = np.zeros(len(rows), np.uint64), np.arange(len(rows), dtype=np.int32), arrays, rule
+    sketches = table_of(rows).sketches
+    assert not any(
+        left.size for left, _ in _join_sharing.join_sharing(sketches, *of_all, NullProgress(), Budget())
+    )
+    apart = []
+    for a, b in combinations(range(len(rows)), 2):
+        one, other, count = rows[a], rows[b], comparisons[a * len(rows) + b]
+        if not meet(one.sketch, other.sketch):
+            assert count == 0
+        elif RULE.compare(one, other)[0]:
+            assert count == 1
+        else:
+            assert count <= 1
+            if RULE.are_long(one, other) and not one.long_grams & other.long_grams:
+                apart.append(count)
+    assert len(apart) > 100
+    assert sum(apart) < len(apart) / 4
+
+
+@pytest.mark.parametrize(("hashes", "threads"), [(2000, 2), (10**6, 1)])
+def test_few_long_rows_are_matched_in_threads(
+    hashes: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(Random(1), 60)
+    assert table_of(rows).sketches.values.size > 2000
+    used = []
+
+    def in_so_many(count: int, work: Callable[..., Any], *arguments: Iterable[Any]) -> Any:
+        used.append(count)
+        return in_threads(count, work, *arguments)
+
+    monkeypatch.setattr(match, "_HASHES_WORTH_THREADS", hashes)
+    monkeypatch.setattr(_join_sharing, "in_threads", in_so_many)
+    RULE.match(table_of(rows), budget=Budget(threads=2))
+    assert set(used) == {threads}

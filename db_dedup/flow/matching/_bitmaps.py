@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import starts_of
 from db_dedup.flow._by_pointer import Arrays
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._new_arrays import empty, zeros
@@ -13,7 +12,9 @@ from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers, long_grams_of
 from db_dedup.flow.compare.long_grams import least_shared_long
-from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, SECTIONS
+from db_dedup.flow.features.details import CHARACTERS, SECTIONS
+from db_dedup.flow.matching import spool
+from db_dedup.flow.matching.paging import expect_reads
 
 _WORDS_A_STEP = 8
 
@@ -45,53 +46,76 @@ class Bitmaps(Arrays):
     small_sets: NDArray[np.uint64]
 
 
-def count_bitmaps(
-    rows: RowArrays, rule: RuleNumbers
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return (sizes, firsts, long_firsts) of the `Bitmaps` of all rows; of none if no measure compares them.
+def make_bitmaps(rows: RowArrays, rule: RuleNumbers, held_bytes: int) -> Bitmaps:
+    """Return the `Bitmaps` of all rows; of none if no measure compares them.
 
-    The sets of the long grams come after those of the features.
+    Args:
+        rows: of the table; one without a place among the features has an empty set.
+        rule: the rule that decides.
+        held_bytes: if the sets take more, they are in a temporary file.
     """
-    places = rows.places[: rows.fingerprints.size if rule.measure >= 0 else 0]
-    sizes = _sizes_at(places, np.diff(rows.starts))
-    firsts = starts_of(_words_for(sizes))
-    long_firsts = np.empty(0, np.int64)
-    if rule.long_grams:
-        long_sizes = _sizes_at(places, np.diff(rows.detail_starts)[LONG_GRAMS::SECTIONS])
-        if long_sizes.any():
-            long_firsts = firsts[-1] + starts_of(np.where(long_sizes, _words_for(long_sizes), 0))
-    return sizes.astype(np.int32), firsts, long_firsts
-
-
-def _sizes_at(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[n], the sizes at some places; 0 at -1."""
-    taken: NDArray[np.int64] = np.append(sizes, 0)[places]
-    return taken
-
-
-def _words_for(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[n], how many words the sets of so many features have: powers of two, an eighth or more."""
-    eighths = np.maximum(0, (sizes + 7) // 8 - 1)
-    words: NDArray[np.int64] = np.int64(1) << np.frexp(eighths)[1].astype(np.int64)
-    return words
+    sizes, firsts, long_firsts = _count(rows, rule)
+    words = firsts[-1]
+    if long_firsts.size:
+        words = long_firsts[-1]
+        if words == firsts[-1]:  # no row has long grams
+            long_firsts = long_firsts[:0]
+    sets = spool.zeros(int(words), np.uint64, held_bytes)
+    expect_reads(rows.hashes, in_order=True)
+    others = _fill(sizes, firsts, long_firsts, sets, rows, rule)
+    for values in (rows.hashes, sets):
+        expect_reads(values, in_order=False)
+    return Bitmaps(sizes, firsts, long_firsts, sets, *others)
 
 
 @kernel
-def fill_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
-    """Write the `sets` of the `Bitmaps` of all rows that `count_bitmaps` has counted.
+def _count(rows, rule):
+    """Return the sizes, firsts and long_firsts of the `Bitmaps`; the sets of long grams come last."""
+    count = rows.fingerprints.size if rule.measure >= 0 else 0
+    sizes, firsts = zeros(count, np.int32), zeros(count + 1, np.int64)
+    for row in range(count):
+        place = rows.places[row]
+        if place >= 0:
+            sizes[row] = rows.starts[place + 1] - rows.starts[place]
+        firsts[row + 1] = firsts[row] + _words_for(sizes[row])
+    long_firsts = zeros(count + 1 if rule.long_grams else 0, np.int64)
+    if long_firsts.size:
+        long_firsts[0] = firsts[count]
+        for row in range(count):
+            size = _count_long_grams(row, rows)
+            long_firsts[row + 1] = long_firsts[row] + (_words_for(size) if size else 0)
+    return sizes, firsts, long_firsts
 
-    A row without a place among the features has an empty set.
+
+@inner
+def _words_for(size):
+    """Return how many words the set of so many features has."""
+    words = 1
+    while words * 8 < size:
+        words *= 2
+    return words
+
+
+@inner
+def _count_long_grams(row, rows):
+    """Return how many long grams a row has."""
+    if rows.places[row] < 0:
+        return np.int64(0)
+    first, end = long_grams_of(rows.detail_starts, rows.places[row])
+    return end - first
+
+
+@kernel
+def _fill(sizes, firsts, long_firsts, sets, rows, rule):
+    """Write the sets of the `Bitmaps`; return its lengths, symbols and small_sets.
 
     Args:
-        sizes: by `count_bitmaps`.
-        firsts: by `count_bitmaps`.
-        long_firsts: by `count_bitmaps`.
-        sets: uint64[w], zeros that become the sets; they may be in a file.
+        sizes: by `_count`.
+        firsts: by `_count`.
+        long_firsts: by `_count`; empty if no row has long grams.
+        sets: uint64[w], zeros.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
-
-    Returns:
-        the lengths, symbols and small_sets of the `Bitmaps`.
     """
     count = sizes.size
     lengths = zeros(count, np.int32)
@@ -135,15 +159,6 @@ def copied_sets(some, bitmaps):
         for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
             sets[k] = bitmaps.sets[first + k]
     return firsts, sets
-
-
-@inner
-def _count_long_grams(row, rows):
-    """Return how many long grams a row has."""
-    if rows.places[row] < 0:
-        return np.int64(0)
-    first, end = long_grams_of(rows.detail_starts, rows.places[row])
-    return end - first
 
 
 @inner

@@ -189,7 +189,7 @@ def join_indexed(run, index, run_hash, bitmaps, parents, rows, rule):
         run: the result of `sort_run`.
         index: the result of `index_rarest`.
         run_hash: the `RunHash` of the run.
-        bitmaps: of all rows, by `fill_bitmaps`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.

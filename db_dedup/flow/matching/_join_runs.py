@@ -76,7 +76,7 @@ def join_runs(
         shortest_counted: runs of fewer rows are not counted.
         is_counted: bool[r], the runs that are left to `join_counted`.
         longest: the most rows of another run in which every two rows are compared.
-        bitmaps: of all rows, by `fill_bitmaps`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`; two rows of a run share a hash, but perhaps not enough hashes.
         rule: `RuleNumbers`.
@@ -139,7 +139,7 @@ def join_counted(
         chosen: the numbers of the runs.
         most_comparisons: int64[r], with more of them a run is given up; `_STEPS_A_COMPARISON` steps of
             counting are as good as one.
-        bitmaps: of all rows, by `fill_bitmaps`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`, with a bound.

@@ -19,7 +19,7 @@ from db_dedup.flow.candidates.sketches import (
     runs_of_equal,
 )
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
-from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, fill_bitmaps
+from db_dedup.flow.matching._bitmaps import Bitmaps, make_bitmaps
 from db_dedup.flow.matching._join_features import (
     RareFeatures,
     SearchedRun,
@@ -32,8 +32,6 @@ from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, 
 from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, RunHash, count_odd
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
-from db_dedup.flow.matching.paging import expect_reads
-from db_dedup.flow.matching.spool import zeros
 from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 
@@ -84,12 +82,7 @@ def join_sharing(
         return
     budget = budget.for_rows(parents.size)
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
-    counted = _, firsts, long_firsts = count_bitmaps(rows, rule)
-    sets = zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64, budget.bitmap_bytes)
-    expect_reads(rows.hashes, in_order=True)
-    bitmaps = Bitmaps(*counted, sets, *fill_bitmaps(*counted, sets, rows, rule))
-    for values in (rows.hashes, sets):
-        expect_reads(values, in_order=False)
+    bitmaps = make_bitmaps(rows, rule, budget.bitmap_bytes)
     runs = _Runs(sketches, salts, rows, rule, budget, parts, bitmaps, *count_odd(rows))
     yield from _join_each(runs.join_part, range(parts), parents, progress, budget.threads)
 

@@ -51,7 +51,7 @@ def compare_short(some, run_hash, bounds, bitmaps, parents, rows, rule, joins):
         some: the row numbers of the run.
         run_hash: the `RunHash` of the run.
         bounds: the result of `bounds_of_short`.
-        bitmaps: of all rows, by `fill_bitmaps`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.

@@ -97,7 +97,7 @@ def _may_be_counted(value, run_hash):
 
 @inner
 def is_compared_elsewhere(a, b, run_hash, rows):
-    """Return whether two rows of a run are compared in another one, which comes before it.
+    """Return whether two rows of a run are compared in another one, that of a smaller hash.
 
     A pair is compared in the run of the least hash that both rows have, of those whose runs are certainly not
     counted. A run that may be counted compares all the pairs that it finds.
