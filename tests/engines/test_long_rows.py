@@ -5,16 +5,12 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
-from db_dedup.flow._by_pointer import address_of
-from db_dedup.flow._compiled import addressed
-from db_dedup.flow.compare.kernels import _ARGUMENTS
 from db_dedup.flow.matching import _join_sharing, match
 from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.threads import in_threads
-from db_dedup.progress import NullProgress
+from tests.engines.comparisons import count_comparisons
 from tests.engines.reference import MatchRule, Row, brute_force, pairs_of, table_of
 from tests.flow.reference import meet
 
@@ -69,26 +65,13 @@ def test_most_groups_are_small() -> None:
         assert len(set(expected.group_of)) > 7
 
 
-def _count_comparison(a: Any, b: Any, rows: Any, rule: Any) -> Any:  # noqa: ARG001 - as `_confirmed`
-    """Take no pair for a duplicate pair; count in `rejected`, a table of all pairs, how often it is asked."""
-    rows.rejected[min(a, b) * rows.fingerprints.size + max(a, b)] += 1
-    return False, np.nan
-
-
 def test_a_pair_is_compared_once_or_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 10**6)
     rows = rows_of(Random(1), 60)
-    comparisons = np.zeros(len(rows) ** 2, np.int64)
-    arrays = table_of(rows).arrays(slice(None), comparisons)
-    rule = RULE.rule.numbers._replace(confirmed_at=address_of(addressed(_count_comparison), _ARGUMENTS))
-    of_all = np.zeros(len(rows), np.uint64), np.arange(len(rows), dtype=np.int32), arrays, rule
-    sketches = table_of(rows).sketches
-    assert not any(
-        left.size for left, _ in _join_sharing.join_sharing(sketches, *of_all, NullProgress(), Budget())
-    )
+    comparisons = count_comparisons(rows, RULE)
     apart = []
     for a, b in combinations(range(len(rows)), 2):
-        one, other, count = rows[a], rows[b], comparisons[a * len(rows) + b]
+        one, other, count = rows[a], rows[b], comparisons[a, b]
         if not meet(one.sketch, other.sketch):
             assert count == 0
         elif RULE.compare(one, other)[0]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._mix import mix
 from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
@@ -71,12 +72,41 @@ def list_numbers(symbols):
     found, count = empty((symbols.size, 3), np.uint64), 0
     first, end = _next_number(symbols, np.int64(0))
     while first < end:
-        found[count, 0] = symbols[first - 1] if first > 0 else ~np.uint64(0)
-        found[count, 1] = symbols[end] if end < symbols.size else ~np.uint64(0)
+        found[count, 0], found[count, 1] = _before_and_after(symbols, first, end)
         found[count, 2] = np.uint64(_value_of(symbols, first, end))
         count += 1
         first, end = _next_number(symbols, end)
     return found[:count].copy()
+
+
+@inner
+def hash_numbers(symbols):
+    """Return (uint64, uint64): a hash of the places of a short text's numbers, and one of their values.
+
+    Two texts of which the first are equal and the second are not have other numbers (`have_other_numbers`).
+    Both are 0 for a text without numbers, and for one with two numbers at the same place.
+    """
+    places, values = np.uint64(0), np.uint64(0)
+    first, end = _next_number(symbols, np.int64(0))
+    while first < end:
+        start, stop = _next_number(symbols, end)
+        while start < stop:
+            if _are_between_equal(symbols, first, end, symbols, start, stop):
+                return np.uint64(0), np.uint64(0)
+            start, stop = _next_number(symbols, stop)
+        before, after = _before_and_after(symbols, first, end)
+        places = mix(mix(places ^ before) ^ after)
+        values = mix(values ^ np.uint64(_value_of(symbols, first, end)))
+        first, end = _next_number(symbols, end)
+    return places, values
+
+
+@inner
+def _before_and_after(symbols, first, end):
+    """Return the symbols before and after a number; 2^64 - 1, which no symbol is, at an end of the text."""
+    before = symbols[first - 1] if first > 0 else ~np.uint64(0)
+    after = symbols[end] if end < symbols.size else ~np.uint64(0)
+    return before, after
 
 
 @inner

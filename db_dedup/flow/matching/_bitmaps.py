@@ -12,6 +12,7 @@ from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers, long_grams_of
 from db_dedup.flow.compare.long_grams import least_shared_long
+from db_dedup.flow.compare.numbers import hash_numbers
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 from db_dedup.flow.matching import spool
 from db_dedup.flow.matching.paging import expect_reads
@@ -35,6 +36,8 @@ class Bitmaps(Arrays):
         lengths: int32[n], how many symbols a short row has; 0 for other rows.
         symbols: uint64[n], the set of the symbols of a short row.
         small_sets: uint64[n], the set of the features of a short row in one word.
+        number_places: uint64[n], the first result of `hash_numbers` for a short row.
+        number_values: uint64[n], the second one.
     """
 
     sizes: NDArray[np.int32]
@@ -44,6 +47,8 @@ class Bitmaps(Arrays):
     lengths: NDArray[np.int32]
     symbols: NDArray[np.uint64]
     small_sets: NDArray[np.uint64]
+    number_places: NDArray[np.uint64]
+    number_values: NDArray[np.uint64]
 
 
 def make_bitmaps(rows: RowArrays, rule: RuleNumbers, held_bytes: int) -> Bitmaps:
@@ -107,7 +112,7 @@ def _count_long_grams(row, rows):
 
 @kernel
 def _fill(sizes, firsts, long_firsts, sets, rows, rule):
-    """Write the sets of the `Bitmaps`; return its lengths, symbols and small_sets.
+    """Write the sets of the `Bitmaps`; return its other arrays.
 
     Args:
         sizes: by `_count`.
@@ -120,6 +125,7 @@ def _fill(sizes, firsts, long_firsts, sets, rows, rule):
     count = sizes.size
     lengths = zeros(count, np.int32)
     symbols, small_sets = zeros(count, np.uint64), zeros(count, np.uint64)
+    number_places, number_values = zeros(count, np.uint64), zeros(count, np.uint64)
     for row in range(count):
         place = rows.places[row]
         if place < 0:
@@ -131,12 +137,14 @@ def _fill(sizes, firsts, long_firsts, sets, rows, rule):
             _set_bits(sets[long_firsts[row] : long_firsts[row + 1]], rows.details[first:end])
         if rule.short_threshold > 0 and is_short(rows.detail_starts, place):
             first = rows.detail_starts[place * SECTIONS + CHARACTERS]
+            end = rows.detail_starts[place * SECTIONS + CHARACTERS + 1]
             # The set of the symbols comes before the symbols.
-            lengths[row] = rows.detail_starts[place * SECTIONS + CHARACTERS + 1] - first - 1
+            lengths[row] = end - first - 1
             symbols[row] = rows.details[first]
             for word in own:
                 small_sets[row] |= word
-    return lengths, symbols, small_sets
+            number_places[row], number_values[row] = hash_numbers(rows.details[first + 1 : end])
+    return lengths, symbols, small_sets, number_places, number_values
 
 
 @inner

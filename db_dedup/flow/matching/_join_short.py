@@ -3,11 +3,12 @@
 The hashes of short rows are single grams, so a run of rows with the same hash may be long, and most of its
 rows are not alike. `_join_features` cannot find these pairs, since two similar short rows may share no
 feature. So every two short rows of a run are compared, most of them by a few operations on the sets of their
-symbols.
+symbols. Only rows with other numbers are skipped: they are no duplicates.
 """
 
 import numpy as np
 
+from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import allocating, inner
 from db_dedup.flow._new_arrays import empty, full
 from db_dedup.flow.candidates._bucket_join import popcount
@@ -45,7 +46,7 @@ def bounds_of_short(rule):
 
 @allocating
 def compare_short(some, run_hash, bounds, bitmaps, parents, rows, rule, joins):
-    """Compare every two short rows of a run.
+    """Compare every two short rows of a run, but for those with other numbers.
 
     Args:
         some: the row numbers of the run.
@@ -60,11 +61,11 @@ def compare_short(some, run_hash, bounds, bitmaps, parents, rows, rule, joins):
     Returns:
         how many rows of the run are not short.
     """
-    short = _short_of(some, bitmaps)
+    short = _by_numbers(_short_of(some, bitmaps), bitmaps)
     copied = _copied(short, bitmaps)
-    near = empty(short.size, np.int32)
+    others, near = _other_numbers(short, bitmaps), empty(short.size, np.int32)
     for i in range(short.size - 1):
-        for k in range(_find_near(i, copied, bounds, near)):
+        for k in range(_find_near(i, others, copied, bounds, near)):
             compare_two(short[i], short[near[k]], run_hash, bitmaps, parents, rows, rule, joins)
     return some.size - short.size
 
@@ -102,8 +103,10 @@ def are_pair(a, b, rows, rule):
 
 
 @inner
-def _find_near(i, copied, bounds, near):
+def _find_near(i, others, copied, bounds, near):
     """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
+
+    The rows from others[0][i] to others[1][i] have other numbers.
 
     Two rows may be a pair if few of their symbols differ, or if few of their features do. The features that
     two rows share begin at as many different symbols, which both rows have. The loop has no branch, since
@@ -113,19 +116,20 @@ def _find_near(i, copied, bounds, near):
     length, size, own, own_features = lengths[i], sizes[i], symbols[i], small_sets[i]
     least_of, edits_of = bounds[0][size], bounds[1][length]
     count = np.uint64(0)
-    for j in range(np.uint64(i + 1), np.uint64(lengths.size)):
-        only_one = np.int64(popcount(own & ~symbols[j]))
-        only_other = np.int64(popcount(symbols[j] & ~own))
-        other_length, other_size = lengths[j], sizes[j]
-        edits = max(only_one, only_other, np.int64(abs(length - other_length)))
-        least = least_of[np.uint64(other_size)]
-        features_of_one = np.int64(popcount(own_features & ~small_sets[j]))
-        features_of_other = np.int64(popcount(small_sets[j] & ~own_features))
-        by_edits = edits <= edits_of[np.uint64(other_length)]
-        by_symbols = (only_one <= length - least) & (only_other <= other_length - least)
-        by_features = (features_of_one <= size - least) & (features_of_other <= other_size - least)
-        near[count] = j
-        count += np.uint64(by_edits | (by_symbols & by_features))
+    for first, end in ((np.int64(i + 1), others[0][i]), (others[1][i], lengths.size)):
+        for j in range(np.uint64(first), np.uint64(end)):
+            only_one = np.int64(popcount(own & ~symbols[j]))
+            only_other = np.int64(popcount(symbols[j] & ~own))
+            other_length, other_size = lengths[j], sizes[j]
+            edits = max(only_one, only_other, np.int64(abs(length - other_length)))
+            least = least_of[np.uint64(other_size)]
+            features_of_one = np.int64(popcount(own_features & ~small_sets[j]))
+            features_of_other = np.int64(popcount(small_sets[j] & ~own_features))
+            by_edits = edits <= edits_of[np.uint64(other_length)]
+            by_symbols = (only_one <= length - least) & (only_other <= other_length - least)
+            by_features = (features_of_one <= size - least) & (features_of_other <= other_size - least)
+            near[count] = j
+            count += np.uint64(by_edits | (by_symbols & by_features))
     return np.int64(count)
 
 
@@ -138,6 +142,40 @@ def _short_of(some, bitmaps):
         short[count] = row
         count += bitmaps.lengths[row] > 0
     return short[:count]
+
+
+@allocating
+def _by_numbers(short, bitmaps):
+    """Sort short rows by the places of their numbers, and those with the same places by the values."""
+    for of_rows in (bitmaps.number_values, bitmaps.number_places):
+        keys = empty(short.size, np.uint64)
+        for i in range(short.size):
+            keys[i] = of_rows[short[i]]
+        order, ordered = stable_order(keys), empty(short.size, short.dtype)
+        for i in range(short.size):
+            ordered[i] = short[order[i]]
+        short = ordered
+    return short
+
+
+@allocating
+def _other_numbers(short, bitmaps):
+    """Return (int64[n], int64[n]), for each of n sorted rows from where to where the rows have other numbers.
+
+    These are the rows after it with numbers at the same places, but not with the same values.
+    """
+    firsts, ends = empty(short.size, np.int64), empty(short.size, np.int64)
+    first, end = short.size, short.size
+    for i in range(short.size - 1, -1, -1):
+        if i + 1 < short.size:
+            is_of_form = bitmaps.number_places[short[i]] == bitmaps.number_places[short[i + 1]]
+            has_values = bitmaps.number_values[short[i]] == bitmaps.number_values[short[i + 1]]
+            if not is_of_form:
+                end = np.int64(i + 1)
+            if not (is_of_form and has_values):
+                first = np.int64(i + 1)
+        firsts[i], ends[i] = first, end
+    return firsts, ends
 
 
 @allocating
