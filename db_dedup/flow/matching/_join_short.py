@@ -148,9 +148,9 @@ def _short_of(some, bitmaps):
 def _by_numbers(short, bitmaps):
     """Sort short rows by the places of their numbers, and those with the same places by the values."""
     for of_rows in (bitmaps.number_values, bitmaps.number_places):
-        keys = empty(short.size, np.uint64)
+        keys = empty(short.size, np.int64)  # the order does not matter, and `by_group` sorts such keys, too
         for i in range(short.size):
-            keys[i] = of_rows[short[i]]
+            keys[i] = np.int64(of_rows[short[i]])
         order, ordered = stable_order(keys), empty(short.size, short.dtype)
         for i in range(short.size):
             ordered[i] = short[order[i]]
