@@ -295,6 +295,12 @@ class Dialect(Catalogue, ABC):
     ) -> None:
         """Delete by the values of all columns of the primary key; a row that is not there is no fault."""
 
+    def drop_old_versions(self, connection: Connection, table: Table) -> None:
+        """Free the space of rows that were updated, in the connection's transaction; nobody else may read.
+
+        Only where an UPDATE leaves the former version of a row behind.
+        """
+
     @abstractmethod
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """Tell the planner what one of our tables holds now; in a transaction of its own."""

@@ -82,6 +82,8 @@ def make_put_off_indexes(
     with engine.connect() as connection:
         missing = _missing(connection, tables, before_groups)
     progress.start("indexes", len(missing))
+    if missing and not before_groups:
+        _drop_old_versions(engine, dialect, tables, fence)
     for _ in missing:
         for attempt in range(_ATTEMPTS):
             try:
@@ -94,6 +96,25 @@ def make_put_off_indexes(
                 sleep(_PAUSE_SECONDS)
         progress.advance(1)
     progress.finish()
+
+
+def _drop_old_versions(
+    engine: Engine, dialect: Dialect, tables: Tables, fence: Callable[[Connection], None]
+) -> None:
+    """Free what the writing of groups has left behind, while there are few indexes and no readers.
+
+    Best effort: otherwise the table stays larger, until the database uses the space for other rows.
+    """
+    try:
+        with (
+            dialect.write_transaction(engine) as connection,
+            dialect.schema_lock(connection, tables.namespace),
+            dialect.short_lock_wait(connection),
+        ):
+            dialect.drop_old_versions(connection, tables.fingerprint)
+            fence(connection)
+    except SQLAlchemyError as error:
+        logger.info("the table keeps former versions of its rows: %s", dialect.translate_error(error))
 
 
 def _make_next(

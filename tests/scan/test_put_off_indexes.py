@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Index, select, update
+from sqlalchemy import Connection, Index, Integer, Text, cast, func, literal_column, select, update
 
 from db_dedup import Deduplicator
 from db_dedup.errors import DatabaseUnavailableError
@@ -61,6 +61,25 @@ def test_only_a_first_scan_puts_them_off(database: Database, sample: Sample) -> 
     assert dedup.verify().is_right
     again = watch(database.engine, progress=progress, preset="strict")
     assert set(scan_watched(again, progress).values()) == {0}
+
+
+@pytest.mark.usefixtures("every_table_is_long")
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_former_versions_of_rows_take_no_space(database: Database, sample: Sample) -> None:
+    """PostgreSQL leaves the former version of each row that got a group where it was."""
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    table, place = dedup.database.tables.fingerprint, cast(literal_column("ctid"), Text)
+    pages = cast(func.split_part(func.ltrim(place, "("), ",", 1), Integer)
+    with dedup.database.engine.connect() as connection:
+        in_groups = select(func.count()).where(table.c.group_id.is_not(None))
+        assert connection.execute(in_groups).scalar_one() > 0
+        rows = connection.execute(select(pages, func.count()).select_from(table).group_by(pages)).all()
+        places = cast(func.split_part(func.rtrim(place, ")"), ",", 2), Integer)
+        highest = connection.execute(select(pages, func.max(places)).select_from(table).group_by(pages)).all()
+    # The rows of each page are numbered from 1, so a number is left out where a row has been.
+    assert sorted(rows) == sorted(highest)
 
 
 def test_a_small_table_keeps_them(database: Database, sample: Sample) -> None:

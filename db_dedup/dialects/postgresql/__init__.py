@@ -90,6 +90,7 @@ class PostgreSQLDialect(Dialect):
     bulk_update = staticmethod(bulk.bulk_update)
     bulk_delete = staticmethod(bulk.bulk_delete)
     bulk_delete_keys = staticmethod(bulk.bulk_delete_keys)
+    drop_old_versions = staticmethod(bulk.drop_old_versions)
     refresh_statistics = staticmethod(bulk.refresh_statistics)
     take_changes = staticmethod(bulk.take_changes)
 

@@ -5,7 +5,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Integer, Table, any_, column, delete, func, insert
+from sqlalchemy import Connection, Engine, Integer, Table, any_, column, delete, func, insert, inspect
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
@@ -89,6 +89,13 @@ def bulk_delete_keys(connection: Connection, table: Table, columns: Sequence[str
     )
     for batch in row_batches(table, columns, keys, _ROWS_A_STATEMENT, _BYTES_A_STATEMENT):
         connection.exec_driver_sql(statement, tuple(map(array_text, zip(*batch, strict=True))))
+
+
+def drop_old_versions(connection: Connection, table: Table) -> None:
+    """Write the table and its indexes anew with CLUSTER: in a transaction, where VACUUM FULL cannot run."""
+    key = inspect(connection).get_pk_constraint(table.name, table.schema)["name"]
+    quoted = connection.dialect.identifier_preparer.quote(str(key))
+    connection.exec_driver_sql(f"CLUSTER {_name(connection, table)} USING {quoted}")
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:
