@@ -2,7 +2,18 @@
 
 import hashlib
 
-from sqlalchemy import Connection, Select, column, inspect, or_, select, table
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    column,
+    inspect,
+    or_,
+    select,
+    table,
+)
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
@@ -95,7 +106,7 @@ class TableView:
             .select_from(member)
             .join(watched, (watched.c.id == member.c.table_id) & (watched.c.recipe == member.c.recipe))
             .join(first, first.c.id == member.c.group_id)
-            .join(own, self._dialect.key_matches(self._source.key_columns, own, member.c.row_key))
+            .join(own, self._own_row(own, member.c.row_key))
             .where(
                 watched.c.id == table_id,
                 # A view that somebody made by hand has no digest.
@@ -103,6 +114,18 @@ class TableView:
                 member.c.group_id.is_not(None),
             )
         )
+
+    def _own_row(self, own: FromClause, row_key: ColumnElement[str]) -> ColumnElement[bool]:
+        """Return whether a row of the user's has the key, in both forms.
+
+        The key as a value of theirs finds their row by its index, and their row as a key finds ours. The
+        second form is left out where the settings of the session that reads decide what the text is.
+        """
+        keys, dialect = self._source.key_columns, self._dialect
+        as_value = dialect.key_matches(keys, own, row_key)
+        if any(dialect.depends_on_session(key, is_key=True) for key in keys):
+            return as_value
+        return and_(as_value, row_key == dialect.row_key(keys, own))
 
     def _column_names(self) -> list[str]:
         """Return the table's own column names; one that is taken gets a prefix, repeated until it is free."""
